@@ -10,11 +10,11 @@ from scipy.linalg import lapack
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.designs.packs import DensePack
 from sparsest.core.kernels.descent import Gram
-from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths
+from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths, pushed
 from sparsest.paths.kernels.blocks import GramBlocks, block_grams, block_violation, descend_blocks
 from sparsest.paths.kernels.boxes import Box, Unlimited
 from sparsest.paths.kernels.price import Price
-from sparsest.paths.kernels.rules import MAX_CROWDING
+from sparsest.paths.kernels.rules import NEAR_SHARE
 from sparsest.paths.line_pack import LineModel, LinePack
 from sparsest.paths.quadratic import (
     NEWTON_CALL_ENTRIES,
@@ -25,7 +25,7 @@ from sparsest.paths.quadratic import (
 )
 from sparsest.paths.rescaled_set import Bends
 from sparsest.paths.task import Task
-from sparsest.paths.working_set import MAX_MODEL_SWEEPS, SPARE_COLUMNS, WorkingSet
+from sparsest.paths.working_set import MAX_MODEL_SWEEPS, WorkingSet
 
 # A step that leaves at most this share of the violation is accepted without evaluating a convex objective.
 _CLEAR_PROGRESS = 0.5
@@ -194,7 +194,7 @@ class GroupSet(WorkingSet):
         blocks = self.quadratic.blocks
         squares = self.pack.squares(self._bends(self.margin + self.b))
         v = np.bincount(blocks, squares) / np.bincount(blocks, self._norms[self.index] ** 2)
-        return make_strengths(lam, v[blocks], *self._own_limits())
+        return make_strengths(lam, v[blocks], self._own_limits())
 
     def add(self, index: Indices) -> None:
         """Add these columns, which are whole groups in order."""
@@ -203,14 +203,12 @@ class GroupSet(WorkingSet):
         self.quadratic.append(np.diff(np.concatenate([[0], changes, [index.size]])))
         super().add(index)
 
-    def prune(self, unpenalised: Mask) -> Indices:
-        """Drop penalised groups at zero if there are many; returns the dropped features."""
+    def _wanted(self, strengths: Strengths) -> Mask:
+        """The groups that are in use, or whose gradients are near their limits."""
         blocks = self.quadratic.blocks
-        used = np.bincount(blocks, (self.w != 0.0) | unpenalised)[blocks] > 0.0
-        positions, m = np.flatnonzero(used), self.index.size
-        if m <= MAX_CROWDING * positions.size + SPARE_COLUMNS:
-            return np.empty(0, dtype=np.intp)
-        return self._keep(positions)
+        used = np.bincount(blocks, (self.w != 0.0) | (lambdas(strengths) == 0.0)) > 0.0
+        push = self.quadratic.norms(pushed(self.grad(), strengths))
+        return (used | (push >= NEAR_SHARE * self.penalty.threshold(strengths[self.quadratic.starts[:-1]])))[blocks]
 
     def violation(self, strengths: Strengths) -> float:
         """The largest violation of a group at the current coefficients, from the gradient that is kept."""

@@ -99,9 +99,12 @@ class LinePack(Pack):
         part = self._lines[positions]
         return (h * part**2) @ part.T
 
-    def gram(self, positions: Indices) -> Array:
-        """``G`` over the columns at these positions."""
-        return self.model(self._h).part(positions)
+    def gram(self, positions: Indices, h: Array | None = None) -> Array:
+        """``G`` over the columns at these positions, or the same with other weights h."""
+        h, lines = self._h if h is None else h, self._lines[positions]
+        if self._centred:
+            lines = lines - (lines @ (h / h.sum()))[:, None]
+        return (lines * h) @ lines.T
 
     def model(self, theta: Array | None) -> LineModel:
         """The model for block coordinate descent, where ``X_E'θ`` is the gradient; it updates a copy of θ."""

@@ -18,8 +18,8 @@ from scipy.linalg import lapack
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.kernels.descent import extrapolate, violation
 from sparsest.core.penalties import make_penalty, wrapped_penalty
-from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths, with_lambdas
-from sparsest.paths.kernels.rules import MAX_CROWDING
+from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths, pushed, with_lambdas
+from sparsest.paths.kernels.rules import MAX_CROWDING, NEAR_SHARE
 from sparsest.paths.loss_of_margins import LEAST_CURVATURE, LEAST_DAMPING, SLOPE_ROUNDING, LossOfMargins
 from sparsest.paths.quadratic import Iterate, make_quadratic
 from sparsest.paths.task import Task, is_quadratic
@@ -104,19 +104,27 @@ class WorkingSet(LossOfMargins):
 
     def strengths(self, lam: Array) -> Strengths:
         """The strengths that the penalty takes for these λ at the present coefficients."""
-        return lam if self._limits is None else make_strengths(lam, 1.0, *self._own_limits())
+        return lam if self._limits is None else make_strengths(lam, 1.0, self._own_limits())
 
-    def _own_limits(self) -> tuple[Any, Any]:
-        """The smallest and the largest value of each coefficient in the set."""
-        return (-np.inf, np.inf) if self._limits is None else (self._limits[0][self.index], self._limits[1][self.index])
+    def _own_limits(self) -> tuple[Array, Array] | None:
+        """The smallest and the largest value of each coefficient in the set, or None if there are no limits."""
+        return None if self._limits is None else (self._limits[0][self.index], self._limits[1][self.index])
 
     def _weigh(self) -> None:
         """Set the weights of the model to the curvature of the loss at the current point."""
-        h = self._curvature()
-        self._mass = float(h.sum())
-        self._weights_kept = h / self._mass
+        h = self._curvature(self._damping)
+        self._note_curvature(h)
         self.pack.weigh(h)
         self.quadratic.forget()
+
+    def _note_curvature(self, h: Array) -> None:
+        """Expect that the intercept follows the margins as under these weights."""
+        self._mass = float(h.sum())
+        self._weights_kept = h / self._mass
+
+    def _drift(self, step: Array) -> float:
+        """How much the intercept is expected to fall when the margins make this step."""
+        return float(self._weights_kept @ step) if self.fit_intercept else 0.0
 
     @property
     def exhausted(self) -> bool:
@@ -153,14 +161,24 @@ class WorkingSet(LossOfMargins):
         if self._grad is not None:
             self._grad = np.concatenate([self._grad, self._gradient(m)])
 
-    def prune(self, unpenalised: Mask) -> Indices:
-        """Drop penalised features at zero if there are many; returns the dropped features."""
-        m = self.index.size
-        wanted = (self.w != 0.0) | unpenalised
-        positions = np.flatnonzero(wanted)
-        if m <= MAX_CROWDING * positions.size + SPARE_COLUMNS:
+    def prune(self, lam: Array) -> Indices:
+        """Drop features at zero that will not soon be needed, if there are many; returns the dropped features.
+
+        Needed soon are features whose gradient is near its limit at these λ, which are the next.
+        """
+        if not self._crowded(np.count_nonzero(self.w)):
             return np.empty(0, dtype=np.intp)
-        return self._keep(positions)
+        positions = np.flatnonzero(self._wanted(self.strengths(lam)))
+        return self._keep(positions) if self._crowded(positions.size) else np.empty(0, dtype=np.intp)
+
+    def _crowded(self, n_wanted: int) -> bool:
+        """Whether the set has many features beside those that are wanted."""
+        return self.index.size > MAX_CROWDING * n_wanted + SPARE_COLUMNS
+
+    def _wanted(self, strengths: Strengths) -> Mask:
+        """The features that are in use, or whose gradients are near their limits."""
+        near = pushed(self.grad(), strengths) >= NEAR_SHARE * self.penalty.threshold(strengths)
+        return (self.w != 0.0) | (lambdas(strengths) == 0.0) | near
 
     def _keep(self, positions: Indices) -> Indices:
         """Keep only the columns at these positions; returns the dropped features."""
@@ -314,9 +332,7 @@ class WorkingSet(LossOfMargins):
             return True
         if active.size > self.y.size:
             return False
-        if not self.exact:
-            self._weigh()
-        hessian = self.pack.gram(active)
+        hessian = self.pack.gram(active, None if self.exact else self._curvature(self._damping))
         hessian[np.diag_indices(active.size)] -= kappa[active]
         return lapack.dpotrf(hessian, lower=1)[1] == 0
 
@@ -329,8 +345,7 @@ class WorkingSet(LossOfMargins):
         # The intercept that the quadratic model expects is a good start for the best one.
         image = self.pack.dot(goal)
         step = image - margin
-        drift = float(self._weights_kept @ step) if self.fit_intercept else 0.0
-        before = np.inf
+        drift, before = self._drift(step), np.inf
         for halving in range(_MAX_HALVINGS):
             share = 0.5**halving
             if halving == 0:

@@ -75,8 +75,8 @@ class Pack(ABC):
         """``Σ_i h_i x_ij² x_ik`` for all columns j and k at these positions."""
 
     @abstractmethod
-    def gram(self, positions: Indices) -> Array:
-        """``G`` over the columns at these positions."""
+    def gram(self, positions: Indices, h: Array | None = None) -> Array:
+        """``G`` over the columns at these positions, or the same with other weights h."""
 
     @abstractmethod
     def model(self, theta: Array | None) -> Any:
@@ -158,12 +158,16 @@ class SparsePack(Pack):
         raw += np.outer(shift**2, sums) - np.outer(squares - shift * (2.0 * sums - shift * h.sum()), shift)
         return raw / np.outer(scale**2, scale)
 
-    def gram(self, positions: Indices) -> Array:
-        """``G`` over the columns at these positions."""
+    def gram(self, positions: Indices, h: Array | None = None) -> Array:
+        """``G`` over the columns at these positions, or the same with other weights h."""
         columns, names = self._columns, self._index[positions]
         part = self._matrix[:, names].astype(np.float64) @ sp.diags_array(1.0 / columns.scale_of[names])
-        weighted = sp.diags_array(columns.root) @ part
-        return (weighted.T @ weighted).toarray() - np.outer(columns.mass[positions], columns.centre[positions])
+        weighted = sp.diags_array(columns.root if h is None else np.sqrt(h)) @ part
+        gram, mass, centre = (weighted.T @ weighted).toarray(), columns.mass[positions], columns.centre[positions]
+        if h is not None and columns.centred:
+            mass = part.T @ h
+            centre = mass / h.sum()
+        return gram - np.outer(mass, centre)
 
     def model(self, theta: Array | None) -> Stored:
         """The stored columns with θ as residual."""
@@ -311,9 +315,18 @@ class DensePack(Pack):
         part = self._design.columns(self._index[positions]) if copies is None else copies[:, positions]
         return (h[:, None] * part**2).T @ part
 
-    def gram(self, positions: Indices) -> Array:
-        """``G`` over the columns at these positions."""
-        return self._gram[np.ix_(positions, positions)]
+    def gram(self, positions: Indices, h: Array | None = None) -> Array:
+        """``G`` over the columns at these positions, or the same with other weights h."""
+        if h is None:
+            return self._gram[np.ix_(positions, positions)]
+        copies = self._copies
+        part = self._design.columns(self._index[positions]) if copies is None else copies[:, positions]
+        half = np.sqrt(h)[:, None] * part
+        gram = half.T @ half
+        if self._centred:
+            mass = h @ part
+            gram -= np.outer(mass, mass / h.sum())
+        return gram
 
     def model(self, theta: Array | None = None) -> Gram:
         """``G``, in a buffer that may be larger."""

@@ -61,6 +61,15 @@ class SummedPack(DensePack):
             return super().squares(h)
         return self._base.squares_about(self._index, self._shift, h) / self._scale[self._index] ** 2
 
+    def gram(self, positions: Indices, h: Array | None = None) -> Array:
+        if self._copies is not None or h is None:
+            return super().gram(positions, h)
+        names = self._index[positions]
+        gram, mass = self._base.about(names, names, self._shift, h)
+        mass /= self._scale[names]
+        gram /= np.outer(self._scale[names], self._scale[names])
+        return gram - np.outer(mass, mass / h.sum()) if self._centred else gram
+
     def third_moments(self, positions: Indices, h: Array) -> Array:
         if self._copies is not None:
             return super().third_moments(positions, h)
