@@ -183,14 +183,17 @@ class RescaledSet(WorkingSet):
         w, v, u = self.w[active], strengths.curvature, self.margin + self.b
         h = self._curvature(self._damping, _NEWTON_CURVATURE)
         self._note_curvature(h)
-        change = (self._bends(u + _DIFFERENCE) - self._bends(u - _DIFFERENCE)) / (2.0 * _DIFFERENCE)
-        drift = self.pack.third_moments(active, change)
-        if self.fit_intercept:
-            means = self.pack.tdot(self._weights_kept)[active]
-            drift -= np.outer(self.pack.squares(change)[active], means)
         second = np.asarray(self.penalty.second_derivative(w, strengths))
-        jacobian = self.pack.gram(active, h) + (second * w / (v * self._norms[self.index[active]] ** 2))[:, None] * drift
+        share = second * w / (v * self._norms[self.index[active]] ** 2)
+        jacobian, bent = self.pack.gram(active, h), share != 0.0
         jacobian[np.diag_indices(active.size)] += second
+        if bent.any():
+            change = (self._bends(u + _DIFFERENCE) - self._bends(u - _DIFFERENCE)) / (2.0 * _DIFFERENCE)
+            drift = self.pack.third_moments(active, bent, change)
+            if self.fit_intercept:
+                means = self.pack.tdot(self._weights_kept)[active]
+                drift -= np.outer(self.pack.squares(change)[active[bent]], means)
+            jacobian[bent] += share[bent, None] * drift
         return jacobian
 
     def _progress(self, step: Array, signs: Array, strengths: Strengths, worst: float) -> bool:
