@@ -113,7 +113,7 @@ class GeneralWalk(Walk):
         """Predict the solution and the features it needs; returns the sweeps made so far."""
         task = self.task
         self.set.max_sweeps = self.set.n_sweeps + max_sweeps
-        pruned = self.set.prune(alpha * task.factor[self.set.index])
+        pruned = self.set.prune(task.factor[self.set.index] == 0.0)
         self.outside[pruned] = True
         self.set.predict(self._ratio(alpha), task.factor[self.set.index])
         if alpha < self.alpha:

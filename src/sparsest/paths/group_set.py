@@ -10,11 +10,11 @@ from scipy.linalg import lapack
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.designs.packs import DensePack
 from sparsest.core.kernels.descent import Gram
-from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths, pushed
+from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths
 from sparsest.paths.kernels.blocks import GramBlocks, block_grams, block_violation, descend_blocks
 from sparsest.paths.kernels.boxes import Box, Unlimited
 from sparsest.paths.kernels.price import Price
-from sparsest.paths.kernels.rules import NEAR_SHARE
+from sparsest.paths.kernels.rules import MAX_CROWDING
 from sparsest.paths.line_pack import LineModel, LinePack
 from sparsest.paths.quadratic import (
     NEWTON_CALL_ENTRIES,
@@ -25,7 +25,7 @@ from sparsest.paths.quadratic import (
 )
 from sparsest.paths.rescaled_set import Bends
 from sparsest.paths.task import Task
-from sparsest.paths.working_set import MAX_MODEL_SWEEPS, WorkingSet
+from sparsest.paths.working_set import MAX_MODEL_SWEEPS, SPARE_COLUMNS, WorkingSet
 
 # A step that leaves at most this share of the violation is accepted without evaluating a convex objective.
 _CLEAR_PROGRESS = 0.5
@@ -203,12 +203,14 @@ class GroupSet(WorkingSet):
         self.quadratic.append(np.diff(np.concatenate([[0], changes, [index.size]])))
         super().add(index)
 
-    def _wanted(self, strengths: Strengths) -> Mask:
-        """The groups that are in use, or whose gradients are near their limits."""
+    def prune(self, unpenalised: Mask) -> Indices:
+        """Drop penalised groups at zero if there are many; returns the dropped features."""
         blocks = self.quadratic.blocks
-        used = np.bincount(blocks, (self.w != 0.0) | (lambdas(strengths) == 0.0)) > 0.0
-        push = self.quadratic.norms(pushed(self.grad(), strengths))
-        return (used | (push >= NEAR_SHARE * self.penalty.threshold(strengths[self.quadratic.starts[:-1]])))[blocks]
+        used = np.bincount(blocks, (self.w != 0.0) | unpenalised)[blocks] > 0.0
+        positions, m = np.flatnonzero(used), self.index.size
+        if m <= MAX_CROWDING * positions.size + SPARE_COLUMNS:
+            return np.empty(0, dtype=np.intp)
+        return self._keep(positions)
 
     def violation(self, strengths: Strengths) -> float:
         """The largest violation of a group at the current coefficients, from the gradient that is kept."""

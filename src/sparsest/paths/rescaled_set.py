@@ -83,6 +83,7 @@ class RescaledSet(WorkingSet):
 
     def strengths(self, lam: Array) -> Strengths:
         """λ, and v relative to that of the squared loss."""
+        # A margin that is not up to date is computed here, and then v is not either.
         u = self.margin + self.b
         if self._v is None:
             self._v = self.pack.squares(self._bends(u)) / self._norms[self.index] ** 2

@@ -10,16 +10,14 @@ the objective.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg import lapack
 
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.kernels.descent import extrapolate, violation
 from sparsest.core.penalties import make_penalty, wrapped_penalty
-from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths, pushed, with_lambdas
-from sparsest.paths.kernels.rules import MAX_CROWDING, NEAR_SHARE
+from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths, with_lambdas
+from sparsest.paths.kernels.rules import MAX_CROWDING
 from sparsest.paths.loss_of_margins import LEAST_CURVATURE, LEAST_DAMPING, SLOPE_ROUNDING, LossOfMargins
 from sparsest.paths.quadratic import Iterate, make_quadratic
 from sparsest.paths.task import Task, is_quadratic
@@ -161,24 +159,14 @@ class WorkingSet(LossOfMargins):
         if self._grad is not None:
             self._grad = np.concatenate([self._grad, self._gradient(m)])
 
-    def prune(self, lam: Array) -> Indices:
-        """Drop features at zero that will not soon be needed, if there are many; returns the dropped features.
-
-        Needed soon are features whose gradient is near its limit at these λ, which are the next.
-        """
-        if not self._crowded(np.count_nonzero(self.w)):
+    def prune(self, unpenalised: Mask) -> Indices:
+        """Drop penalised features at zero if there are many; returns the dropped features."""
+        m = self.index.size
+        wanted = (self.w != 0.0) | unpenalised
+        positions = np.flatnonzero(wanted)
+        if m <= MAX_CROWDING * positions.size + SPARE_COLUMNS:
             return np.empty(0, dtype=np.intp)
-        positions = np.flatnonzero(self._wanted(self.strengths(lam)))
-        return self._keep(positions) if self._crowded(positions.size) else np.empty(0, dtype=np.intp)
-
-    def _crowded(self, n_wanted: int) -> bool:
-        """Whether the set has many features beside those that are wanted."""
-        return self.index.size > MAX_CROWDING * n_wanted + SPARE_COLUMNS
-
-    def _wanted(self, strengths: Strengths) -> Mask:
-        """The features that are in use, or whose gradients are near their limits."""
-        near = pushed(self.grad(), strengths) >= NEAR_SHARE * self.penalty.threshold(strengths)
-        return (self.w != 0.0) | (lambdas(strengths) == 0.0) | near
+        return self._keep(positions)
 
     def _keep(self, positions: Indices) -> Indices:
         """Keep only the columns at these positions; returns the dropped features."""

@@ -13,8 +13,7 @@ MAX_ROUNDS = 200
 # Violation, relative to λ, to which passing solutions and working sets that still grow are minimised.
 GROWING_VIOLATION = 1e-2
 _NEARLY_TIGHT = 0.05
-# Features whose gradient exceeds this share of its limit join together with violators, and do not leave the working set:
-# most would be needed soon.
+# Features whose gradient exceeds this share of its limit join together with violators: most would be needed soon.
 NEAR_SHARE = 0.96
 # Columns at zero are dropped when the set has more than this many for each that is in use, and some more: dropping
 # costs a copy of the Gram matrix, and keeping them a part of every sweep.  With 1.0 and 3.0 a logistic path takes up to
