@@ -212,8 +212,7 @@ class RescaledSet(WorkingSet):
         target = self.w + step
         target[(target * signs < 0.0) & (lambdas(strengths) > 0.0)] = 0.0
         target = clipped(target, strengths)
-        image = self.pack.dot(target)
-        self._place(target, image, self.b - self._drift(image - self.margin))
+        self._place(target, self.pack.dot(target), self.b)
 
     def _approach(self, strengths: Strengths, worst: float, tol: float, n_astray: int) -> bool:
         """Step towards the minimiser of the quadratic model with v fixed; whether the violation decreased.

@@ -120,10 +120,6 @@ class WorkingSet(LossOfMargins):
         self._mass = float(h.sum())
         self._weights_kept = h / self._mass
 
-    def _drift(self, step: Array) -> float:
-        """How much the intercept is expected to fall when the margins make this step."""
-        return float(self._weights_kept @ step) if self.fit_intercept else 0.0
-
     @property
     def exhausted(self) -> bool:
         """Whether no more sweeps are allowed."""
@@ -333,7 +329,8 @@ class WorkingSet(LossOfMargins):
         # The intercept that the quadratic model expects is a good start for the best one.
         image = self.pack.dot(goal)
         step = image - margin
-        drift, before = self._drift(step), np.inf
+        drift = float(self._weights_kept @ step) if self.fit_intercept else 0.0
+        before = np.inf
         for halving in range(_MAX_HALVINGS):
             share = 0.5**halving
             if halving == 0:
