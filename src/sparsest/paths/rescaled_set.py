@@ -30,8 +30,8 @@ _LEAST_BEND = 4e-4
 _NEWTON_CURVATURE = 1e-8
 # Steps of finite differences for the derivative of the curvature.
 _DIFFERENCE = 1e-4
-# Models for one λ; five are usual.
-_MAX_MODELS = 60
+# Models for one λ, five are usual; and those after a λ for which all of them were not enough, until one converges.
+_MAX_MODELS, _MODELS_AFTER_FAILURE = 60, 15
 # Shares of a step that are tried, and the part of the predicted progress that a step must make.
 _SHARES, _LEAST_PROGRESS = (1.0, 0.5, 0.25), 0.3
 # Whole Newton steps that are made where a shorter one does not lower the violation, before they are taken back; and how
@@ -79,6 +79,8 @@ class RescaledSet(WorkingSet):
         self._norms = task.norms
         # v at the current point, once it is needed.
         self._v: Array | None = None
+        # The largest violation that is not expected to be reached, because the models for the last λ did not.
+        self._missed = 0.0
         self._bends = Bends(task, self.null_loss, self._typical_curvature(), self._least_curvature)
 
     def strengths(self, lam: Array) -> Strengths:
@@ -111,7 +113,7 @@ class RescaledSet(WorkingSet):
     def _minimise_models(self, lam: Array, tol: float) -> float:
         n_astray, n_plain = 0, 0
         best = np.inf, self.w, self.margin, self.b
-        for _ in range(_MAX_MODELS):
+        for _ in range(_MODELS_AFTER_FAILURE if tol <= self._missed else _MAX_MODELS):
             strengths = self.strengths(lam)
             worst = self.violation(strengths)
             if worst < best[0]:
@@ -132,6 +134,9 @@ class RescaledSet(WorkingSet):
         if best[0] > tol:
             # The last steps did not improve on the best point.
             self._place(*best[1:])
+            self._missed = max(self._missed, tol)
+        else:
+            self._missed = min(self._missed, 0.5 * tol)
         return best[0]
 
     def _equation_step(self, strengths: Strengths, chosen: Mask) -> tuple[Array, Array] | None:
@@ -212,7 +217,12 @@ class RescaledSet(WorkingSet):
         target = self.w + step
         target[(target * signs < 0.0) & (lambdas(strengths) > 0.0)] = 0.0
         target = clipped(target, strengths)
-        self._place(target, self.pack.dot(target), self.b)
+        image, b = self.pack.dot(target), self.b
+        # Far from the best intercept its search takes long where the classes are nearly separated.  Where a loss has no
+        # curvature the best one is not unique, and must not depend on a guess.
+        if self.fit_intercept and not self.loss.conjugate_is_quadratic:
+            b -= float(self._weights_kept @ (image - self.margin))
+        self._place(target, image, b)
 
     def _approach(self, strengths: Strengths, worst: float, tol: float, n_astray: int) -> bool:
         """Step towards the minimiser of the quadratic model with v fixed; whether the violation decreased.
