@@ -15,8 +15,8 @@ from sparsest.core.arrays import Array, Mask
 # A strength of each coefficient: an array of λ, or of records with the fields of _RECORD.
 Strengths: TypeAlias = Any
 
-_RECORD = np.dtype([(name, np.float64) for name in ("lam", "curvature")], align=True)
-_LIMITED = np.dtype([(name, np.float64) for name in ("lam", "curvature", "lower", "upper")], align=True)
+_LIMITED = np.dtype((np.record, [(name, np.float64) for name in ("lam", "curvature", "lower", "upper")]))
+_RECORD = np.dtype((np.record, [(name, np.float64) for name in ("lam", "curvature")]))
 
 # Coefficients within this relative distance of a limit are at the limit.
 _ROUNDING = 1e-12
@@ -31,12 +31,12 @@ class _Records(np.ndarray):
     upper = property(lambda self: self["upper"].view(np.ndarray))
 
 
-def make_strengths(lam: Array, curvature: Any = 1.0, within: tuple[Array, Array] | None = None) -> Strengths:
+def make_strengths(lam: Array, curvature: Any = 1.0, lower: Any = None, upper: Any = None) -> Strengths:
     """Records of λ, the curvature v of the loss along a column, and the limits of a coefficient if there are any."""
-    records = np.empty(np.shape(lam), _RECORD if within is None else _LIMITED).view(_Records)
+    records = np.empty(np.shape(lam), _RECORD if lower is None else _LIMITED).view(_Records)
     records["lam"], records["curvature"] = lam, curvature
-    if within is not None:
-        records["lower"], records["upper"] = within
+    if lower is not None:
+        records["lower"], records["upper"] = lower, upper
     return records
 
 

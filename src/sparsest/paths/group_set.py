@@ -194,7 +194,7 @@ class GroupSet(WorkingSet):
         blocks = self.quadratic.blocks
         squares = self.pack.squares(self._bends(self.margin + self.b))
         v = np.bincount(blocks, squares) / np.bincount(blocks, self._norms[self.index] ** 2)
-        return make_strengths(lam, v[blocks], self._own_limits())
+        return make_strengths(lam, v[blocks], *self._own_limits())
 
     def add(self, index: Indices) -> None:
         """Add these columns, which are whole groups in order."""

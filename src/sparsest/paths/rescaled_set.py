@@ -89,7 +89,7 @@ class RescaledSet(WorkingSet):
         u = self.margin + self.b
         if self._v is None:
             self._v = self.pack.squares(self._bends(u)) / self._norms[self.index] ** 2
-        return make_strengths(lam, self._v, self._own_limits())
+        return make_strengths(lam, self._v, *self._own_limits())
 
     def _set_margin(self, margin: Array, b: float) -> None:
         super()._set_margin(margin, b)
