@@ -195,7 +195,7 @@ def test_distances_from_subdifferentials(penalty):
     mirrored = make_strengths(np.array([lam]), 1.0, -1.5, 0.0)[0]
     assert bounded.distance(slope + 1.0, -1.5, mirrored) == pytest.approx(-1.0)
     for grad, w in ((0.2, 0.0), (-2.0, 0.0), (0.3, 1.1)):
-        free = make_strengths(np.array([lam]))[0]
+        free = make_strengths(np.array([lam]), 1.0, -np.inf, np.inf)[0]
         assert bounded.distance(grad, w, free) == pytest.approx(penalty.distance(grad, w, lam), abs=1e-12)
 
 

@@ -27,8 +27,10 @@ def test_line_packs_are_dense_packs(centred):
     np.testing.assert_allclose(pack.tdot(r, 5), other.tdot(r, 5), atol=1e-12)
     np.testing.assert_allclose(pack.squares(r**2), other.squares(r**2), atol=1e-12)
     some = np.array([3, 1, 40])
-    np.testing.assert_allclose(pack.third_moments(some, r), other.third_moments(some, r), atol=1e-12)
+    chosen = np.array([True, False, True])
+    np.testing.assert_allclose(pack.third_moments(some, chosen, r), other.third_moments(some, chosen, r), atol=1e-12)
     np.testing.assert_allclose(pack.gram(some), other.gram(some), atol=1e-12)
+    np.testing.assert_allclose(pack.gram(some, r**2), other.gram(some, r**2), atol=1e-12)
     theta = r - r.mean() if centred else r
     model = pack.model(theta)
     np.testing.assert_allclose(model.image(w), other.model().image(w), atol=1e-11)

@@ -15,18 +15,28 @@ from sparsest.core.arrays import Array, Mask
 # A strength of each coefficient: an array of λ, or of records with the fields of _RECORD.
 Strengths: TypeAlias = Any
 
-_RECORD = np.dtype([(name, np.float64) for name in ("lam", "curvature", "lower", "upper")], align=True)
-
+_LIMITED = np.dtype((np.record, [(name, np.float64) for name in ("lam", "curvature", "lower", "upper")]))
+_RECORD = np.dtype((np.record, [(name, np.float64) for name in ("lam", "curvature")]))
 
 # Coefficients within this relative distance of a limit are at the limit.
 _ROUNDING = 1e-12
 
 
-def make_strengths(lam: Array, curvature: Any = 1.0, lower: Any = -np.inf, upper: Any = np.inf) -> Strengths:
-    """Records of λ, the curvature v of the loss along a column, and the limits of a coefficient."""
-    records = np.empty(np.shape(lam), _RECORD).view(np.recarray)
-    for name, values in (("lam", lam), ("curvature", curvature), ("lower", lower), ("upper", upper)):
-        records[name] = values
+class _Records(np.ndarray):
+    """Records whose fields are attributes, as in kernels; they are read five times as fast as those of a recarray."""
+
+    lam = property(lambda self: self["lam"].view(np.ndarray))
+    curvature = property(lambda self: self["curvature"].view(np.ndarray))
+    lower = property(lambda self: self["lower"].view(np.ndarray))
+    upper = property(lambda self: self["upper"].view(np.ndarray))
+
+
+def make_strengths(lam: Array, curvature: Any = 1.0, lower: Any = None, upper: Any = None) -> Strengths:
+    """Records of λ, the curvature v of the loss along a column, and the limits of a coefficient if there are any."""
+    records = np.empty(np.shape(lam), _RECORD if lower is None else _LIMITED).view(_Records)
+    records["lam"], records["curvature"] = lam, curvature
+    if lower is not None:
+        records["lower"], records["upper"] = lower, upper
     return records
 
 
@@ -40,13 +50,14 @@ def with_lambdas(strengths: Strengths, lam: Array) -> Strengths:
     if strengths.dtype.names is None:
         return lam
     changed = strengths.copy()
-    changed.lam = lam
+    changed["lam"] = lam
     return changed
 
 
 def limits(strengths: Strengths) -> tuple[Array, Array] | None:
     """The smallest and the largest value of each coefficient, or None if there are no limits."""
-    return None if strengths.dtype.names is None else (strengths.lower, strengths.upper)
+    names = strengths.dtype.names
+    return None if names is None or "lower" not in names else (strengths.lower, strengths.upper)
 
 
 def clipped(w: Array, strengths: Strengths) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsest.core.arrays import Array, Indices
+from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.designs.base import Design
 from sparsest.core.designs.packs import Pack
 from sparsest.paths.kernels.blocks import LineBlocks
@@ -94,14 +94,17 @@ class LinePack(Pack):
         """``Σ_i h_i x_ij²`` of every column, for any weights h."""
         return self._lines[: self._size] ** 2 @ h
 
-    def third_moments(self, positions: Indices, h: Array) -> Array:
-        """``Σ_i h_i x_ij² x_ik`` for all columns j and k at these positions."""
+    def third_moments(self, positions: Indices, chosen: Mask, h: Array) -> Array:
+        """``Σ_i h_i x_ij² x_ik`` for the columns k at these positions, and the j that are chosen among them."""
         part = self._lines[positions]
-        return (h * part**2) @ part.T
+        return (h * part[chosen] ** 2) @ part.T
 
-    def gram(self, positions: Indices) -> Array:
-        """``G`` over the columns at these positions."""
-        return self.model(self._h).part(positions)
+    def gram(self, positions: Indices, h: Array | None = None) -> Array:
+        """``G`` over the columns at these positions, or the same with other weights h."""
+        h, lines = self._h if h is None else h, self._lines[positions]
+        if self._centred:
+            lines = lines - (lines @ (h / h.sum()))[:, None]
+        return (lines * h) @ lines.T
 
     def model(self, theta: Array | None) -> LineModel:
         """The model for block coordinate descent, where ``X_E'θ`` is the gradient; it updates a copy of θ."""

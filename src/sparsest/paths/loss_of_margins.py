@@ -82,14 +82,15 @@ class LossOfMargins(ABC):
         typical = max(second, 0.5 * slope / value if value > 0.0 else 0.0)
         return typical if typical > 0.0 else 1.0
 
-    def _curvature(self) -> Array:
+    def _curvature(self, damping: float, least: float = 1.0) -> Array:
+        """Curvatures with at least this share of the secant curvature, and of the smallest that models have."""
         u = self.margin + self.b
         second = self.loss.second_derivative(self.y, u)
-        if self._damping > 0.0:
+        if damping > 0.0:
             # A loss of y - u has the slope of a parabola around y with this curvature.
             secant = np.abs(self.loss.derivative(self.y, u)) / np.maximum(np.abs(u - self.y), 1e-300)
-            second = np.maximum(second, self._damping * secant)
-        return self.weights * np.maximum(second, self._least_curvature)
+            second = np.maximum(second, damping * secant)
+        return self.weights * np.maximum(second, least * self._least_curvature)
 
     def _damp(self, share: float) -> bool:
         """Adapt the damping to the share of a step that was taken; whether to try another model."""

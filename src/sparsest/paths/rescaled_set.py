@@ -30,8 +30,8 @@ _LEAST_BEND = 4e-4
 _NEWTON_CURVATURE = 1e-8
 # Steps of finite differences for the derivative of the curvature.
 _DIFFERENCE = 1e-4
-# Models for one λ; five are usual.
-_MAX_MODELS = 60
+# Models for one λ, five are usual; and those after a λ for which all of them were not enough, until one converges.
+_MAX_MODELS, _MODELS_AFTER_FAILURE = 60, 15
 # Shares of a step that are tried, and the part of the predicted progress that a step must make.
 _SHARES, _LEAST_PROGRESS = (1.0, 0.5, 0.25), 0.3
 # Whole Newton steps that are made where a shorter one does not lower the violation, before they are taken back; and how
@@ -77,17 +77,43 @@ class RescaledSet(WorkingSet):
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self._norms = task.norms
+        # v at the current point, once it is needed.
+        self._v: Array | None = None
+        # The largest violation that is not expected to be reached, because the models for the last λ did not.
+        self._missed = 0.0
         self._bends = Bends(task, self.null_loss, self._typical_curvature(), self._least_curvature)
 
     def strengths(self, lam: Array) -> Strengths:
         """λ, and v relative to that of the squared loss."""
-        squares = self.pack.squares(self._bends(self.margin + self.b))
-        return make_strengths(lam, squares / self._norms[self.index] ** 2, *self._own_limits())
+        # A margin that is not up to date is computed here, and then v is not either.
+        u = self.margin + self.b
+        if self._v is None:
+            self._v = self.pack.squares(self._bends(u)) / self._norms[self.index] ** 2
+        return make_strengths(lam, self._v, *self._own_limits())
+
+    def _set_margin(self, margin: Array, b: float) -> None:
+        super()._set_margin(margin, b)
+        self._v = None
+
+    def add(self, index: Indices) -> None:
+        """Add these columns of the design, with coefficients of zero."""
+        super().add(index)
+        self._v = None
+
+    def _keep(self, positions: Indices) -> Indices:
+        self._v = None
+        return super()._keep(positions)
+
+    def _weigh(self) -> None:
+        """Set the weights of models: where the loss is linear, the full curvature of its secant."""
+        damping, self._damping = self._damping, float(self._damping > 0.0)
+        super()._weigh()
+        self._damping = damping
 
     def _minimise_models(self, lam: Array, tol: float) -> float:
         n_astray, n_plain = 0, 0
         best = np.inf, self.w, self.margin, self.b
-        for _ in range(_MAX_MODELS):
+        for _ in range(_MODELS_AFTER_FAILURE if tol <= self._missed else _MAX_MODELS):
             strengths = self.strengths(lam)
             worst = self.violation(strengths)
             if worst < best[0]:
@@ -96,30 +122,22 @@ class RescaledSet(WorkingSet):
                 break
             if n_plain > 0:
                 n_plain -= 1
-                self._weigh_for(models=True)
+                self._weigh()
                 self._sweep(strengths, worst, _PLAIN_SHARE)
             elif not self._newton_step(strengths, worst) and not (
                 n_astray >= _LEAP_AFTER and self._newton_leap(strengths, worst)
             ):
-                self._weigh_for(models=True)
+                self._weigh()
                 astray = not self._approach(strengths, worst, tol, n_astray)
                 n_plain = _PLAIN_SWEEPS * n_astray * astray
                 n_astray += astray
         if best[0] > tol:
             # The last steps did not improve on the best point.
             self._place(*best[1:])
+            self._missed = max(self._missed, tol)
+        else:
+            self._missed = min(self._missed, 0.5 * tol)
         return best[0]
-
-    def _weigh_for(self, models: bool) -> None:
-        """Set the weights of the pack: those of models, or those of Newton steps."""
-        damping, least = self._damping, self._least_curvature
-        if models and damping > 0.0:
-            # Where the loss is linear, take the full curvature of its secant.
-            self._damping = 1.0
-        elif not models:
-            self._least_curvature = _NEWTON_CURVATURE * least
-        self._weigh()
-        self._damping, self._least_curvature = damping, least
 
     def _equation_step(self, strengths: Strengths, chosen: Mask) -> tuple[Array, Array] | None:
         """The Newton step of the equation for some coefficients, and the signs they have then; None if it fails.
@@ -136,7 +154,6 @@ class RescaledSet(WorkingSet):
         slope = np.where(
             w == 0.0, signs[active] * self.penalty.threshold(strength), self.penalty.derivative(w, strength)
         )
-        self._weigh_for(models=False)
         step = np.zeros(self.w.size)
         step[active] = lapack.dgesv(self._jacobian(active, strength), -(grad + slope))[2]
         return (step, signs) if np.isfinite(step).all() else None
@@ -170,14 +187,19 @@ class RescaledSet(WorkingSet):
     def _jacobian(self, active: Indices, strengths: Strengths) -> Array:
         """The derivative of the equation, with that of v: ``∂v_j/∂w_k = Σ ω ℓ‴ x_ij² x_ik`` of centred x_k."""
         w, v, u = self.w[active], strengths.curvature, self.margin + self.b
-        change = (self._bends(u + _DIFFERENCE) - self._bends(u - _DIFFERENCE)) / (2.0 * _DIFFERENCE)
-        drift = self.pack.third_moments(active, change)
-        if self.fit_intercept:
-            means = self.pack.tdot(self._weights_kept)[active]
-            drift -= np.outer(self.pack.squares(change)[active], means)
+        h = self._curvature(self._damping, _NEWTON_CURVATURE)
+        self._note_curvature(h)
         second = np.asarray(self.penalty.second_derivative(w, strengths))
-        jacobian = self.pack.gram(active) + (second * w / (v * self._norms[self.index[active]] ** 2))[:, None] * drift
+        share = second * w / (v * self._norms[self.index[active]] ** 2)
+        jacobian, bent = self.pack.gram(active, h), share != 0.0
         jacobian[np.diag_indices(active.size)] += second
+        if bent.any():
+            change = (self._bends(u + _DIFFERENCE) - self._bends(u - _DIFFERENCE)) / (2.0 * _DIFFERENCE)
+            drift = self.pack.third_moments(active, bent, change)
+            if self.fit_intercept:
+                means = self.pack.tdot(self._weights_kept)[active]
+                drift -= np.outer(self.pack.squares(change)[active[bent]], means)
+            jacobian[bent] += share[bent, None] * drift
         return jacobian
 
     def _progress(self, step: Array, signs: Array, strengths: Strengths, worst: float) -> bool:
@@ -195,7 +217,12 @@ class RescaledSet(WorkingSet):
         target = self.w + step
         target[(target * signs < 0.0) & (lambdas(strengths) > 0.0)] = 0.0
         target = clipped(target, strengths)
-        self._place(target, self.pack.dot(target), self.b)
+        image, b = self.pack.dot(target), self.b
+        # Far from the best intercept its search takes long where the classes are nearly separated.  Where a loss has no
+        # curvature the best one is not unique, and must not depend on a guess.
+        if self.fit_intercept and not self.loss.conjugate_is_quadratic:
+            b -= float(self._weights_kept @ (image - self.margin))
+        self._place(target, image, b)
 
     def _approach(self, strengths: Strengths, worst: float, tol: float, n_astray: int) -> bool:
         """Step towards the minimiser of the quadratic model with v fixed; whether the violation decreased.
@@ -214,8 +241,8 @@ class RescaledSet(WorkingSet):
 
     def _sweep(self, strengths: Strengths, worst: float, share: float) -> None:
         """Take a share of the step of one sweep without checking the violation."""
-        target = clipped(self.w + share * self._model_step(strengths, MODEL_ACCURACY * worst, 1), strengths)
-        self._place(target, self.pack.dot(target), self.b)
+        step = share * self._model_step(strengths, MODEL_ACCURACY * worst, 1)
+        self._step(step, np.zeros(step.size), strengths)
 
     def _model_step(self, strengths: Strengths, goal: float, most: int) -> Array:
         """The step of at most ``most`` sweeps over the quadratic model."""

@@ -10,8 +10,6 @@ the objective.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg import lapack
 
@@ -106,17 +104,21 @@ class WorkingSet(LossOfMargins):
         """The strengths that the penalty takes for these λ at the present coefficients."""
         return lam if self._limits is None else make_strengths(lam, 1.0, *self._own_limits())
 
-    def _own_limits(self) -> tuple[Any, Any]:
-        """The smallest and the largest value of each coefficient in the set."""
-        return (-np.inf, np.inf) if self._limits is None else (self._limits[0][self.index], self._limits[1][self.index])
+    def _own_limits(self) -> tuple[Array, Array] | tuple[()]:
+        """The smallest and the largest value of each coefficient in the set; nothing if there are no limits."""
+        return () if self._limits is None else (self._limits[0][self.index], self._limits[1][self.index])
 
     def _weigh(self) -> None:
         """Set the weights of the model to the curvature of the loss at the current point."""
-        h = self._curvature()
-        self._mass = float(h.sum())
-        self._weights_kept = h / self._mass
+        h = self._curvature(self._damping)
+        self._note_curvature(h)
         self.pack.weigh(h)
         self.quadratic.forget()
+
+    def _note_curvature(self, h: Array) -> None:
+        """Expect that the intercept follows the margins as under these weights."""
+        self._mass = float(h.sum())
+        self._weights_kept = h / self._mass
 
     @property
     def exhausted(self) -> bool:
@@ -314,9 +316,7 @@ class WorkingSet(LossOfMargins):
             return True
         if active.size > self.y.size:
             return False
-        if not self.exact:
-            self._weigh()
-        hessian = self.pack.gram(active)
+        hessian = self.pack.gram(active, None if self.exact else self._curvature(self._damping))
         hessian[np.diag_indices(active.size)] -= kappa[active]
         return lapack.dpotrf(hessian, lower=1)[1] == 0
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparsest.core.arrays import Array, Indices, frozen
+from sparsest.core.arrays import Array, Indices, Mask, frozen
 from sparsest.core.designs.compressed import enlarged_stored, kept_stored, make_stored, stored_columns
 from sparsest.core.kernels.descent import Gram
 from sparsest.core.kernels.sparse import Stored, stored_products, stored_sum, stored_take_in
@@ -71,12 +71,12 @@ class Pack(ABC):
         """``Σ_i h_i x_ij²`` of every column, for any weights h."""
 
     @abstractmethod
-    def third_moments(self, positions: Indices, h: Array) -> Array:
-        """``Σ_i h_i x_ij² x_ik`` for all columns j and k at these positions."""
+    def third_moments(self, positions: Indices, chosen: Mask, h: Array) -> Array:
+        """``Σ_i h_i x_ij² x_ik`` for the columns k at these positions, and the j that are chosen among them."""
 
     @abstractmethod
-    def gram(self, positions: Indices) -> Array:
-        """``G`` over the columns at these positions."""
+    def gram(self, positions: Indices, h: Array | None = None) -> Array:
+        """``G`` over the columns at these positions, or the same with other weights h."""
 
     @abstractmethod
     def model(self, theta: Array | None) -> Any:
@@ -148,22 +148,27 @@ class SparsePack(Pack):
         raw = part.power(2).T @ h - shift * (2.0 * (part.T @ h) - shift * h.sum())
         return raw / self._columns.scale_of[self._index] ** 2
 
-    def third_moments(self, positions: Indices, h: Array) -> Array:
-        """``Σ_i h_i x_ij² x_ik`` for all columns j and k at these positions."""
+    def third_moments(self, positions: Indices, chosen: Mask, h: Array) -> Array:
+        """``Σ_i h_i x_ij² x_ik`` for the columns k at these positions, and the j that are chosen among them."""
         names = self._index[positions]
         part, shift = self._matrix[:, names].astype(np.float64), self._columns.shift_of[names]
         scale, weighted = self._columns.scale_of[names], sp.diags_array(h) @ part
-        sums, squares = part.T @ h, part.power(2).T @ h
-        raw = (part.power(2).T @ weighted).toarray() - 2.0 * shift[:, None] * (part.T @ weighted).toarray()
-        raw += np.outer(shift**2, sums) - np.outer(squares - shift * (2.0 * sums - shift * h.sum()), shift)
-        return raw / np.outer(scale**2, scale)
+        own, center = part[:, np.flatnonzero(chosen)], shift[chosen]
+        sums, squares = own.T @ h, own.power(2).T @ h
+        raw = (own.power(2).T @ weighted).toarray() - 2.0 * center[:, None] * (own.T @ weighted).toarray()
+        raw += np.outer(center**2, part.T @ h) - np.outer(squares - center * (2.0 * sums - center * h.sum()), shift)
+        return raw / np.outer(scale[chosen] ** 2, scale)
 
-    def gram(self, positions: Indices) -> Array:
-        """``G`` over the columns at these positions."""
+    def gram(self, positions: Indices, h: Array | None = None) -> Array:
+        """``G`` over the columns at these positions, or the same with other weights h."""
         columns, names = self._columns, self._index[positions]
         part = self._matrix[:, names].astype(np.float64) @ sp.diags_array(1.0 / columns.scale_of[names])
-        weighted = sp.diags_array(columns.root) @ part
-        return (weighted.T @ weighted).toarray() - np.outer(columns.mass[positions], columns.centre[positions])
+        weighted = sp.diags_array(columns.root if h is None else np.sqrt(h)) @ part
+        gram, mass, centre = (weighted.T @ weighted).toarray(), columns.mass[positions], columns.centre[positions]
+        if h is not None and columns.centred:
+            mass = part.T @ h
+            centre = mass / h.sum()
+        return gram - np.outer(mass, centre)
 
     def model(self, theta: Array | None) -> Stored:
         """The stored columns with θ as residual."""
@@ -305,15 +310,24 @@ class DensePack(Pack):
             out[part] = h @ columns**2
         return out
 
-    def third_moments(self, positions: Indices, h: Array) -> Array:
-        """``Σ_i h_i x_ij² x_ik`` for all columns j and k at these positions."""
+    def third_moments(self, positions: Indices, chosen: Mask, h: Array) -> Array:
+        """``Σ_i h_i x_ij² x_ik`` for the columns k at these positions, and the j that are chosen among them."""
         copies = self._copies
         part = self._design.columns(self._index[positions]) if copies is None else copies[:, positions]
-        return (h[:, None] * part**2).T @ part
+        return (h[:, None] * part[:, chosen] ** 2).T @ part
 
-    def gram(self, positions: Indices) -> Array:
-        """``G`` over the columns at these positions."""
-        return self._gram[np.ix_(positions, positions)]
+    def gram(self, positions: Indices, h: Array | None = None) -> Array:
+        """``G`` over the columns at these positions, or the same with other weights h."""
+        if h is None:
+            return self._gram[np.ix_(positions, positions)]
+        copies = self._copies
+        part = self._design.columns(self._index[positions]) if copies is None else copies[:, positions]
+        half = np.sqrt(h)[:, None] * part
+        gram = half.T @ half
+        if self._centred:
+            mass = h @ part
+            gram -= np.outer(mass, mass / h.sum())
+        return gram
 
     def model(self, theta: Array | None = None) -> Gram:
         """``G``, in a buffer that may be larger."""

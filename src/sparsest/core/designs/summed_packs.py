@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from sparsest.core.arrays import Array, Indices
+from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.designs.base import Design
 from sparsest.core.designs.packs import DensePack
 
@@ -61,7 +61,16 @@ class SummedPack(DensePack):
             return super().squares(h)
         return self._base.squares_about(self._index, self._shift, h) / self._scale[self._index] ** 2
 
-    def third_moments(self, positions: Indices, h: Array) -> Array:
+    def gram(self, positions: Indices, h: Array | None = None) -> Array:
+        if self._copies is not None or h is None:
+            return super().gram(positions, h)
+        names = self._index[positions]
+        gram, mass = self._base.about(names, names, self._shift, h)
+        mass /= self._scale[names]
+        gram /= np.outer(self._scale[names], self._scale[names])
+        return gram - np.outer(mass, mass / h.sum()) if self._centred else gram
+
+    def third_moments(self, positions: Indices, chosen: Mask, h: Array) -> Array:
         if self._copies is not None:
-            return super().third_moments(positions, h)
-        return self._base.third_moments_about(self._index[positions], self._shift, self._scale, h)
+            return super().third_moments(positions, chosen, h)
+        return self._base.third_moments_about(self._index[positions], self._shift, self._scale, h)[chosen]
