@@ -54,6 +54,17 @@ def test_both_walks_find_the_same(storage, penalty):
         assert a.b == pytest.approx(b.b, abs=1e-7) and a.locally_convex == b.locally_convex
 
 
+def test_few_features_join_where_long_steps_foresee_many():
+    """With few observations almost all gradients of others may seem to reach their limits."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 4000)) + 2.0 * rng.standard_normal((40, 1)), np.repeat([-1.0, 1.0], 20)
+    walk = make_walk(
+        make_task(make_data(X, y, loss="logistic"), PENALTIES["l1"], FeatureRules(np.ones(4000)), 1e-6, 10_000)
+    )
+    fit = walk.advance(0.01 * walk.alpha_max)
+    assert fit.gap <= 1e-6 and 0 < fit.features.size < walk.set.index.size < 600
+
+
 @pytest.mark.parametrize("storage", ["fortran", "sparse"])
 @pytest.mark.parametrize("penalty", ["l1", "elastic_net"])
 @pytest.mark.parametrize("intercept, weighted", [(True, False), (False, True)])

@@ -27,7 +27,9 @@ from sparsest.paths.walk import (
 )
 from sparsest.paths.working_set import WorkingSet
 
-# At most this many violators join at a time, or as many as the set has features, if that is more.
+# At most this many features join at a time, or as many as the set has, if that is more.  When more are foreseen, as
+# after a long step with few observations, none of them joins before it violates: a logistic Lasso of 51 × 12,600 at one
+# alpha takes 0.02 instead of 10 to 18 s, and 100 alphas of 50 × 10,000 take 0.05 instead of 0.13 s.
 _MIN_ADMITTED = 64
 # How often the violation is tightened if the gap is too large.
 _MAX_GAP_ATTEMPTS = 5
@@ -118,7 +120,7 @@ class GeneralWalk(Walk):
         self.set.predict(self._ratio(alpha), task.factor[self.set.index])
         if alpha < self.alpha:
             entrants = self.gradients.foresee(alpha, self.outside)
-            if entrants.size:
+            if 0 < entrants.size <= self._most_admitted():
                 self._add(entrants)
         return self.set.n_sweeps
 
@@ -173,12 +175,15 @@ class GeneralWalk(Walk):
             goal = tol
         return max(worst, float(excess.max(initial=0.0)))
 
+    def _most_admitted(self) -> int:
+        return max(_MIN_ADMITTED, self.set.index.size)
+
     def _admit(self, names: Indices, excess: Array, tol: float, alpha: float) -> bool:
         """Add the worst violators, and features close to violating, to the working set; whether there were any."""
         if not float(excess.max(initial=0.0)) > tol:
             return False
         violators = np.flatnonzero(excess > (rules.NEAR_SHARE - 1.0) * alpha)
-        most = max(_MIN_ADMITTED, self.set.index.size)
+        most = self._most_admitted()
         if violators.size > most:
             violators = violators[np.argpartition(-excess[violators], most)[:most]]
         self._add(names[violators])
