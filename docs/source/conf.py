@@ -39,6 +39,8 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
 
 autosummary_generate = True
+# The function below is no value that can be compared between builds.
+suppress_warnings = ["config.cache"]
 
 
 def _is_property(module: str, name: str, item: str) -> bool:

@@ -148,6 +148,18 @@ def test_classes_weights_frames_and_jobs():
     assert multi_split(half, X, X[:, 0], n_splits=2, random_state=0).p_values.shape == (5,)
 
 
+def test_counts_that_vary_more_than_their_loss_assumes_are_noted():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    mean = np.exp(1.0 + 0.5 * X[:, 0])
+    notes = []
+    for y in (rng.poisson(mean), rng.poisson(mean * rng.gamma(0.3, 1.0 / 0.3, 200))):
+        split = multi_split(BestSubsetRegressor(2, loss="poisson"), X, y, n_splits=3, random_state=0)
+        assert split.overdispersion == np.median([one.overdispersion for one in split.splits])
+        notes.append("times as much as the loss assumes" in split.summary())
+    assert notes == [False, True] and np.isnan(multi_split(LinearRegression(), X, y, n_splits=1).overdispersion)
+
+
 def test_rows_that_cannot_test_count_as_no_evidence():
     """Among the rows that test, a rare feature is constant in some splits."""
     rng = np.random.default_rng(5)

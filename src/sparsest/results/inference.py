@@ -105,12 +105,7 @@ class Inference(Summarised):
     def note(self) -> str:
         """What the results are conditional on, and whether counts vary more than their loss assumes."""
         condition = SAME_ROWS if self.same_rows else OTHER_ROWS
-        if not self.overdispersion > _OVERDISPERSED:
-            return condition
-        return (
-            f"{condition} The counts vary {self.overdispersion:.2g} times as much as the loss assumes, so the standard "
-            "errors are too small: give cov_type='HC3', or fit loss='negative_binomial' with a suitable theta."
-        )
+        return " ".join([condition, *overdispersion_note(self.overdispersion)])
 
     def to_frame(self) -> Any:
         """A pandas data frame with a row for each coefficient, the largest effects per standard deviation first."""
@@ -206,6 +201,16 @@ def infer(
         if loss.log_link and loss.dispersion == "one" and kind == "nonrobust"
         else np.nan,
     )
+
+
+def overdispersion_note(ratio: float) -> list[str]:
+    """What it means if counts vary ``ratio`` times as much as their loss assumes; nothing if that is not much."""
+    if not ratio > _OVERDISPERSED:
+        return []
+    return [
+        f"The counts vary {ratio:.2g} times as much as the loss assumes, so the standard errors are too small: give "
+        "cov_type='HC3', or fit loss='negative_binomial' with a suitable theta."
+    ]
 
 
 def _kind_of_covariance(cov_type: Any, loss: Loss) -> str:

@@ -30,7 +30,7 @@ from sklearn.utils import check_random_state
 
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.checks import flag, function, number, optional, whole_number, word
-from sparsest.results.inference import COVARIANCES, infer, p_value_text
+from sparsest.results.inference import COVARIANCES, infer, overdispersion_note, p_value_text
 from sparsest.results.plain_tables import Summarised, data_frame, feature_name, text_table, wrapped
 from sparsest.results.refits import NoRefit
 from sparsest.runtime.progress import Listener
@@ -53,7 +53,8 @@ class Split(NamedTuple):
     """The result of one split: the selected features, and their unadjusted p-values from the other rows.
 
     ``tested`` is False if the refit on the other rows does not exist; all p-values are then 1, which is conservative.
-    ``unproved`` and ``at_an_end`` are those of :class:`sparsest.selection.refitting.Choice`.
+    ``overdispersion`` is that of the refit's :class:`sparsest.results.inference.Inference`.  ``unproved`` and
+    ``at_an_end`` are those of :class:`sparsest.selection.refitting.Choice`.
     """
 
     support: Indices
@@ -61,6 +62,7 @@ class Split(NamedTuple):
     tested: bool
     unproved: bool
     at_an_end: str = ""
+    overdispersion: float = np.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +104,13 @@ class MultiSplitResult(Summarised):
     def n_untested(self) -> int:
         """Number of splits whose refit on the other rows does not exist."""
         return sum(not split.tested for split in self.splits)
+
+    @property
+    def overdispersion(self) -> float:
+        """For counts, the median over the splits of how many times as much they vary as their loss assumes."""
+        ratios = np.array([split.overdispersion for split in self.splits])
+        known = ratios[~np.isnan(ratios)]
+        return float(np.median(known)) if known.size else np.nan
 
     def significant(self, alpha: float = 0.05, control: str = "family_wise") -> Indices:
         """The features whose adjusted p-value is at most ``alpha``, the smallest first.
@@ -148,6 +157,7 @@ class MultiSplitResult(Summarised):
         ]
         if self.n_untested:
             lines.append(f"{self.n_untested} splits could not be tested: their p-values count as 1")
+        lines += overdispersion_note(self.overdispersion)
         lines, order = wrapped(lines, width), self._order()
         rows = [
             [self.name(j), *(p_value_text(p) for p in both), f"{self.frequencies[j]:.0%}"]
@@ -274,7 +284,8 @@ def _split(estimator: Any, data: Observations, first: Indices, second: Indices, 
     except NoRefit:
         # More features than test rows, or features that are dependent or separate the classes there.
         return Split(support, np.ones(support.size), False, choice.unproved, choice.at_an_end)
-    return Split(support, found.p_value[: support.size], True, choice.unproved, choice.at_an_end)
+    p_values = found.p_value[: support.size]
+    return Split(support, p_values, True, choice.unproved, choice.at_an_end, found.overdispersion)
 
 
 def aggregated(splits: list[Split], p: int, gamma_min: float) -> Array:
