@@ -238,3 +238,21 @@ def test_a_check_that_takes_long_for_the_data_does_not_end_a_search_of_few_nodes
         nodes, watch.now = nodes + 10, watch.now + 0.1
     assert watch.now > 85.0 and len(trials) <= 6
     assert watch.reserved >= 5.0 + 1e-4 * nodes
+
+
+@pytest.mark.parametrize("check", [1.3, 3.0])
+def test_the_proof_of_many_trials_is_checked_in_time(check):
+    """Trials begin after a while, and are checked more slowly than they are made."""
+    watch, nodes, tried = Watch(), 0, 0.0
+    time = ProofTime(watch)
+
+    def prove():
+        watch.now += 5e-5 * nodes + check * tried
+
+    while watch.now < watch.limit - watch.reserved:
+        time.reserve(nodes, prove, tried)
+        nodes, watch.now = nodes + 40, watch.now + 0.04
+        if watch.now > 10.0:
+            tried, watch.now = tried + 0.04, watch.now + 0.04
+    prove()
+    assert 0.8 * watch.limit < watch.now <= 1.01 * watch.limit

@@ -91,7 +91,7 @@ class TreeLoop:
     def _reached_limit(self) -> Status | None:
         """The status of a search that has to end now; None if it continues."""
         n_nodes = self.progress.n_nodes
-        self.proof_time.reserve(n_nodes, self.prove)
+        self.proof_time.reserve(n_nodes, self.prove, self.trying.trial_seconds)
         if self.clock.expired():
             return self.clock.early()
         full = n_nodes >= self.limits.node_limit or self.bounds.nbytes() > self.limits.max_memory

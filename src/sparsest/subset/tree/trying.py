@@ -123,7 +123,7 @@ class Trying:
         self._last: LastFeatures | None = None
         self._applies, self._doubtful = can_try(problem), False
         # Seconds spent on trials of nodes.
-        self._trial_seconds = 0.0
+        self.trial_seconds = 0.0
 
     def is_cheap(self) -> bool:
         """Whether at most two features are to be chosen, and trying all choices takes little time."""
@@ -188,14 +188,14 @@ class Trying:
             return None
         # One feature takes nearly as long as two, because both need the residuals of the columns.
         expected = _SECONDS_OF_TRIAL + seconds_of(self.problem.n, free.size, 2, 1)
-        usual = np.clip((seconds - self._trial_seconds) / max(n_nodes, 1), _SECONDS_OF_TRIAL, _SECONDS_OF_NODE)
+        usual = np.clip((seconds - self.trial_seconds) / max(n_nodes, 1), _SECONDS_OF_TRIAL, _SECONDS_OF_NODE)
         if expected > _NODES_OF_TRIAL * usual or self.clock.expired() or not self._has_room(survivors):
             return None
         began = self.clock.seconds()
         last = self._columns(survivors)
         last.doubtful = False
         bound = close_by_trying(last, self.goal, forced, free, np.inf, self.clock)
-        self._trial_seconds += self.clock.seconds() - began
+        self.trial_seconds += self.clock.seconds() - began
         # If columns are nearly dependent, the checker might not prove the bound.
         self._doubtful |= last.doubtful
         return None if last.doubtful else bound
