@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Decimal, Overflow, localcontext
 
 import numpy as np
 
@@ -137,7 +137,9 @@ def _logistic(z):
 
 @np.vectorize(otypes=[object])
 def _decimal_exp(z):
-    return z.exp()
+    with localcontext() as context:
+        context.traps[Overflow] = False
+        return z.exp()
 
 
 @np.vectorize(otypes=[object])

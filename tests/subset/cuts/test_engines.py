@@ -9,7 +9,7 @@ import pytest
 from checks import best_subset, check_certificate
 from samples import sample
 from sparsest.runtime.events import Root, Status
-from sparsest.subset.cuts.engines import _coefficients
+from sparsest.subset.cuts.engines import _scaled
 from sparsest.subset.cuts.method import ENGINES
 
 
@@ -73,9 +73,22 @@ def test_an_engine_that_is_not_installed(monkeypatch, engine, package, extra):
 def test_coefficients_are_limited_to_the_constant():
     """With η ≥ 0 the cut is equivalent for every support."""
     q, scale = np.array([1e30, 1.0, 0.0, 3.0]), 0.5
-    assert _coefficients(2.0, q, scale).tolist() == [4.0, 2.0, 0.0, 4.0]
-    assert not _coefficients(-1.0, q, scale).any()
+    constant, coefficients = _scaled(2.0, q, scale)
+    assert constant == 4.0 and coefficients.tolist() == [4.0, 2.0, 0.0, 4.0]
+    assert not _scaled(-1.0, q, scale)[1].any()
     for chosen in product((False, True), repeat=4):
         said = 2.0 - q[list(chosen)].sum()
-        shortened = 2.0 - scale * _coefficients(2.0, q, scale)[np.array(chosen, dtype=bool)].sum()
+        shortened = 2.0 - scale * coefficients[np.array(chosen, dtype=bool)].sum()
         assert max(said, 0.0) == max(shortened, 0.0)
+
+
+@pytest.mark.parametrize("engine", ["scip", "gurobi"])
+def test_cuts_far_above_the_incumbent(engine):
+    """The best model fits perfectly: all others are worse by more than engines take for infinity."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, (7, 9)).astype(np.float64)
+    y = 1e-4 * X[:, 2]
+    asked = {"k": 2, "gamma": np.inf, "max_coef": 0.01, "standardize": False, "fit_intercept": False}
+    result = best_subset(X, y, method="cuts", engine=engine, **asked)
+    assert result.support.tolist() == [2] or result.objective < 1e-30
+    check_certificate(result, X, y)

@@ -12,6 +12,9 @@ from sparsest.subset.cuts.master import Master
 
 # A support is cut off if its objective exceeds the engine's value by more than this share of the incumbent's objective.
 _VIOLATED = 1e-6
+# The largest constant of a cut, as a multiple of the incumbent's objective: engines reject numbers above their
+# infinity, which SCIP takes to be 1e20.
+_LARGEST = 1e6
 
 if TYPE_CHECKING:
     from sparsest.subset.cuts.method import _CutSearch
@@ -21,18 +24,21 @@ def _missing(package: str, extra: str) -> ValueError:
     return ValueError(f"this engine needs {package}: install it with pip install 'sparsest[{extra}]'")
 
 
-def _coefficients(constant: float, q: np.ndarray, scale: float) -> np.ndarray:
-    """The coefficients of ``η + q's ≥ constant``, which is divided by ``scale``.
+def _scaled(constant: float, q: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
+    """The constant and the coefficients of ``η + q's ≥ constant``, divided by ``scale``, without very large numbers.
 
-    Coefficients are limited to the constant, which gives an equivalent cut because η is nonnegative; engines reject
-    numbers above their infinity.
+    Coefficients are limited to the constant, which gives an equivalent cut because η is nonnegative.  The constant is
+    limited too: a support is excluded by a cut far above the incumbent as well as by one that is further above.
     """
-    return np.minimum(q, max(constant, 0.0)) / scale
+    with np.errstate(over="ignore"):
+        limited = float(min(np.divide(constant, scale), _LARGEST))
+        return limited, np.minimum(q / scale, max(limited, 0.0))
 
 
 def _is_violated(eta: float, constant: float, q: np.ndarray, chosen: Mask, scale: float) -> bool:
     """Whether an integral point is cut off."""
-    return bool(eta < (constant - q[chosen].sum()) / scale - _VIOLATED)
+    limited, coefficients = _scaled(constant, q, scale)
+    return bool(eta < limited - coefficients[chosen].sum() - _VIOLATED)
 
 
 def _terms(coefficients: np.ndarray, variables: Any) -> list[Any]:
@@ -58,7 +64,8 @@ def run_scip(search: _CutSearch, until: float) -> None:
             model.addCons(total >= row.low)
 
     def cut(constant: float, q: np.ndarray) -> Any:
-        return quicksum([eta, *_terms(_coefficients(constant, q, scale), s)]) >= constant / scale
+        limited, coefficients = _scaled(constant, q, scale)
+        return quicksum([eta, *_terms(coefficients, s)]) >= limited
 
     for constant, q in search.cuts():
         model.addCons(cut(constant, q))
@@ -136,7 +143,8 @@ def run_gurobi(search: _CutSearch, until: float) -> None:
             model.addConstr(total >= row.low)
 
     def cut(constant: float, q: np.ndarray) -> Any:
-        return eta + quicksum(_terms(_coefficients(constant, q, scale), s)) >= constant / scale
+        limited, coefficients = _scaled(constant, q, scale)
+        return eta + quicksum(_terms(coefficients, s)) >= limited
 
     def callback(model: Any, where: int) -> None:
         if where != GRB.Callback.MIPSOL:
