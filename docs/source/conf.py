@@ -39,7 +39,7 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
 
 autosummary_generate = True
-# The function below is no value that can be compared between builds.
+# Sphinx cannot store the function below, which templates call.
 suppress_warnings = ["config.cache"]
 
 

@@ -104,9 +104,9 @@ class WorkingSet(LossOfMargins):
         """The strengths that the penalty takes for these λ at the present coefficients."""
         return lam if self._limits is None else make_strengths(lam, 1.0, *self._own_limits())
 
-    def _own_limits(self) -> tuple[Array, Array] | tuple[()]:
-        """The smallest and the largest value of each coefficient in the set; nothing if there are no limits."""
-        return () if self._limits is None else (self._limits[0][self.index], self._limits[1][self.index])
+    def _own_limits(self) -> tuple[Array | None, Array | None]:
+        """The smallest and the largest value of each coefficient in the set; None for both without limits."""
+        return (None, None) if self._limits is None else (self._limits[0][self.index], self._limits[1][self.index])
 
     def _weigh(self) -> None:
         """Set the weights of the model to the curvature of the loss at the current point."""

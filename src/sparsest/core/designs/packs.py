@@ -234,7 +234,7 @@ class DensePack(Pack):
             copies[:, :used] = self._copies[:, :used]
             self._copies = copies
 
-    def _columns(self, part: slice) -> Array:
+    def _columns(self, part: slice | Indices) -> Array:
         """Some of the columns, in float64."""
         return self._design.columns(self._index[part]) if self._copies is None else self._copies[:, part]
 
@@ -312,16 +312,14 @@ class DensePack(Pack):
 
     def third_moments(self, positions: Indices, chosen: Mask, h: Array) -> Array:
         """``Σ_i h_i x_ij² x_ik`` for the columns k at these positions, and the j that are chosen among them."""
-        copies = self._copies
-        part = self._design.columns(self._index[positions]) if copies is None else copies[:, positions]
+        part = self._columns(positions)
         return (h[:, None] * part[:, chosen] ** 2).T @ part
 
     def gram(self, positions: Indices, h: Array | None = None) -> Array:
         """``G`` over the columns at these positions, or the same with other weights h."""
         if h is None:
             return self._gram[np.ix_(positions, positions)]
-        copies = self._copies
-        part = self._design.columns(self._index[positions]) if copies is None else copies[:, positions]
+        part = self._columns(positions)
         half = np.sqrt(h)[:, None] * part
         gram = half.T @ half
         if self._centred:
