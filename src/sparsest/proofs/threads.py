@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -100,5 +100,5 @@ def mapped(work: Callable[[S], T], parts: Iterable[S], threads: int, small: bool
     """Call a function for all parts, in order; products are ``small`` if threads of BLAS would slow them down."""
     with Workers[T](threads, small) as workers:
         for part in parts:
-            workers.submit(lambda part=part: work(part))  # type: ignore[misc]
+            workers.submit(partial(work, part))
         yield from workers.collect()

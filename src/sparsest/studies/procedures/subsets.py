@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from sparsest.core.data import Data, make_data
@@ -107,7 +108,7 @@ def cardinality(sample: Sample, plan: Plan) -> Iterator[Row]:
             **proved(found, sample),
         )  # fmt: skip
         if k == plan.timed_k:
-            cold = timed(lambda problem=problem: relaxation.solve(problem)).seconds  # type: ignore[misc]
+            cold = timed(partial(relaxation.solve, problem)).seconds
             yield timed_row("relaxation", k, cold)
             yield timed_row("exact", k, cold + seconds)
 
@@ -125,7 +126,7 @@ def _compared(method: str, solver_name: str, options: Any) -> Any:
                 method, k, sample, found.coef, found.intercept, **tuned.tuning, **proved(found, sample)
             )  # fmt: skip
             if k == plan.timed_k:
-                yield timed_row(method, k, timed(lambda problem=tuned.problem: solver.solve(problem)).seconds)  # type: ignore[misc]
+                yield timed_row(method, k, timed(partial(solver.solve, tuned.problem)).seconds)
 
     return run
 
